@@ -174,15 +174,110 @@ EVENTS: dict[str, Event] = {
         None, "no reset of a GPU", "the driver reset the GPU", "The driver reset the GPU after a hang or a fatal error; its jobs have failed.",
         "Look at the log's lines before the reset; run the vendor's diagnostics, and replace the GPU where it comes back.",
     ),
+    "gpu_reset_failed": Event(
+        None, "no reset of a GPU that failed", "the driver could not reset the GPU",
+        "The driver reset the GPU after a hang or a fatal error, and the reset failed: the GPU does nothing more until the host boots.",
+        "Drain the host and power-cycle it; look at the log's lines before the reset, and have the GPU replaced where it comes back.",
+    ),
+    "gpu_hung": Event(
+        None, "no GPU that hangs", "the GPU did not finish what it was given in time",
+        "The GPU's queues, its scheduler (MES) or its management processor (SMU) no longer answered the driver: a kernel that never ends, a page fault, its "
+        "firmware or the GPU itself. The driver resets the GPU next, which ends every job on it.",
+        "Look whether a reset follows and how it ended (GPU reset, ret); compare driver and firmware (amd-smi) with another host's, run the vendor's "
+        "diagnostics, power-cycle the host where amd-smi hangs, and replace the GPU where it comes back.", place="GPUs",
+    ),
+    "gpu_worn": Event(
+        None, "no GPU with too many bad pages", "the GPU has so many bad pages of memory that it is to be replaced",
+        "Pages of the GPU's memory were retired after errors that were not corrected, and their number has reached what the vendor allows (RMA).",
+        "Drain the host and have the GPU replaced; amd-smi bad-pages lists the pages.",
+    ),
+    "gpu_overheated": Event(
+        None, "no GPU above its temperature limit", "the GPU was above its temperature limit",
+        "The GPU was so hot that its protection (CTF) intervened: fans, air flow, a cold plate or its contact.",
+        "Look at fans, air baffles, coolant and inlet temperature of the host, and compare the GPU's temperatures (amd-smi metric -t) with the others'.",
+    ),
+    "gpu_page_fault": Event(
+        "warn", "no page fault of a GPU", "a program on the GPU read or wrote memory that is not its own (page fault)",
+        "A job's program made an invalid access, or its memory was taken away while it ran (a process that ended, a failed registration).",
+        "Look at the job's own log, and at the process that the following lines name; where every program does it, compare driver and firmware.",
+    ),
+    "gpu_without_atomics": Event(
+        None, "every GPU taken for computing", "the driver left out a GPU for computing: its PCIe path has no atomic operations",
+        "The path from the GPU to the processor does not pass PCIe atomic operations: a setting of the BIOS, an old switch or riser, or the hypervisor of a "
+        "guest. The GPU is listed and no program can use it.",
+        "Set PCIe atomic operations in the BIOS as on the other hosts and compare its version; of a guest let its hypervisor pass them; lspci -vvv "
+        "(AtomicOpsCtl, AtomicOpsCap) shows the port that lacks them.", place="GPUs",
+    ),
+    "uvm_failed": Event(
+        None, "no fatal error of unified memory", "the driver's unified memory (nvidia-uvm) has a fatal error that lasts until the host boots",
+        "A GPU or its NVLink failed while nvidia-uvm used it, and the module refuses every CUDA program from then on, although nvidia-smi still "
+        "lists the GPUs.",
+        "Drain the host and reboot it; look at the Xids before the line for the GPU that failed.", place="GPUs",
+    ),
+    "device_gone": Event(
+        None, "a device that answers over PCIe", "the device did not answer over PCIe any more, or was not recovered",
+        "The device did not come back from a reset, a power state or an error of its PCIe link: its configuration space cannot be read. It hung, lost its "
+        "power, or its slot, riser or cable failed.",
+        "Power-cycle the host (a reboot may leave it as it is), reseat the card and its riser, update its firmware, and replace it where it comes back.",
+    ),
+    "iommu_stuck": Event(
+        "warn", "an IOMMU that answers in time", "the IOMMU waited for a device in vain",
+        "The IOMMU told a device to forget addresses and got no answer in time: a device hangs, or its PCIe link failed. Memory is then unmapped late or not "
+        "at all, and processes hang in the kernel.",
+        "Look for the device in the lines before and after it (PCIe errors, resets); look at iommu_as_expected, update the BIOS, and boot the host.",
+        place="IOMMU",
+    ),
+    "memory_page_lost": Event(
+        None, "no page of memory lost to an error", "a page of the host's memory was lost to an error that was not corrected",
+        "A memory module has errors that ECC cannot correct: the kernel took the page out of use, and ended the process that had it where it was needed.",
+        "Find the module (ras-mc-ctl --errors, ipmitool sel list; EDAC lines beside it), replace it, and test the host's memory.", place="memory",
+    ),
+    "kernel_oops": Event(
+        None, "no crash within the kernel", "the kernel crashed within a driver or file system and went on (oops)",
+        "Code of the kernel made an invalid access: a fault of a driver, of memory or of a processor. The process in it was ended with what it held, so that "
+        "others may hang or use what is damaged until the host boots.",
+        "Read the call trace below the line, which names the module; boot the host, compare kernel and drivers with another host's, and test its memory where "
+        "no other host has it.", place="kernel",
+    ),
+    "out_of_memory": Event(
+        "warn", "memory for every process", "the kernel had no memory left and killed processes",
+        "The host as a whole ran out of memory: a job, a page cache that cannot be freed, or huge pages that leave too little for the rest. Services may be "
+        "among what was killed.",
+        "Look at the processes named in the log and at their memory; look whether services of the host still run, and compare huge pages and limits of jobs "
+        "with another host's.", place="memory",
+    ),
+    "nic_command_failed": Event(
+        "warn", "no command that a NIC fails", "the NIC's firmware failed a command with an internal error",
+        "The NIC's firmware could not do what the driver asked for, by an error of its own: what was created or registered with it is missing.",
+        "Look at the NIC's health (devlink health) and the lines around it; update its firmware, and replace the NIC where it comes back.",
+    ),
+    "nic_lag_failed": Event(
+        "warn", "a bond that its NIC knows", "the NIC could not take up the bond of its ports",
+        "The two ports of the NIC are a bond and its firmware did not join them (LAG): RDMA uses one port alone, or has no device of the bond.",
+        "Read the lines before it: virtual functions in use, another mode of the bond or of the NIC's switch (devlink dev eswitch show), or an old firmware; "
+        "then set the bond up again and compare with another host's.",
+    ),
+    "pause_storm": Event(
+        "warn", "no storm of pauses of a NIC", "the NIC reports that it sent pauses without an end (pause storm)",
+        "The NIC could not give what it received to its host for long: its PCIe link, the memory behind it or a process that hung. Its leaf was held up.",
+        "Look at PCIe link, errors and relaxed ordering of the NIC, at stalls in the kernel's log of that time, and compare with another host's.",
+    ),
+    "doorbells_dropped": Event(
+        "warn", "no doorbell that a NIC drops", "the NIC dropped doorbells",
+        "More work was announced to the NIC than it could take in: announcements (doorbells) were lost, and queue pairs may wait for ever.",
+        "Compare driver and firmware with another host's (pacing of doorbells of bnxt_re), and have fewer queue pairs at work where it comes back.",
+    ),
 }  # fmt: skip
 # Of one device so many corrected errors of a kind are normal.
 FEW = frozenset(("pcie_error", "ras_error", "memory_error", "machine_check", "platform_error"))
 # Those of a device that is no GPU and no rail, such as a management controller, stop no job.
-OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "slot_contained", "nic_not_started"))
+OF_OTHERS = frozenset(("pcie_error", "dma_refused", "slot_lost", "slot_contained", "nic_not_started", "device_gone"))
 # What a device may have overcome since, a slot by a reset of its NIC's firmware, or what stops no load, as of a disk; where it has not, and one needs it, other
 # checks see it: a NIC that is missing is no rail.
-OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "cpu_stuck", "slot_lost", "disk_error"))
+OVERCOME = frozenset(("nic_overheated", "module_error", "gpu_reset", "gpu_hung", "gpu_overheated", "cpu_stuck", "slot_lost", "disk_error", "kernel_oops"))
 # A corrected machine check of memory is told again, with its module.
 TOLD_AGAIN = {"machine_check": "memory_error"}
 # Of these a line of the log says which error it is.
-LOG_PREFIX = {"module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: "}
+LOG_PREFIX = {
+    "module_error": "Port module event[error]: ", "nic_limit": "): ", "nic_failed": ": ", "task_hung": "INFO: ", "nic_command_failed": "): ", "kernel_oops": "",
+}  # fmt: skip

@@ -56,6 +56,7 @@ class Devices:
         """From a host's rails and what it reports of its GPUs; a bridge (row of ``acs_control``) above one of them alone is taken for it."""
         places = {str(gpu["pci"]).rpartition(".")[0]: at_gpu(gpu["gpu"]) for gpu in gpus or () if gpu["pci"]}
         places |= {str(rail["netdev"]).lower(): at_device(str(rail["device"])) for rail in rails if rail.get("netdev")}
+        places |= {str(rail["device"]).lower(): at_device(str(rail["device"])) for rail in rails}
         places |= {pci.rpartition(".")[0]: at_device(str(rail["device"])) for rail in rails if (pci := rail_pci(rail, links))}
         above = ((bridge["pci"].rpartition(".")[0], _below(bridge, places)) for bridge in bridges or ())
         return cls({slot: places[cards[0]] for slot, cards in above if len(cards) == 1} | places)
@@ -106,14 +107,19 @@ def judged_events(rows: t.Iterable[dict[str, t.Any]], devices: Devices, correcte
         how = EVENTS[event]
         if event in FEW and severity == CORRECTED and times <= corrected_max:
             continue
-        what = how.what.format(code=code, device=device, severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
+        what = how.what.format(code=code, device=device or "that is not named", severity={"nonfatal": "non-fatal"}.get(severity, severity or "an unnamed"))
         if event in LOG_PREFIX:
-            lines = (str(row["text"]).partition(LOG_PREFIX[event])[2] for row in rows if (row["event"], row["device"]) == (event, device))
+            lines = (_said(str(row["text"]), LOG_PREFIX[event]) for row in rows if (row["event"], row["device"]) == (event, device))
             what += f": {next(filter(None, lines), 'not named')}"
         expected = f"at most {counted(corrected_max, 'corrected error')} {since}" if event in FEW and severity == CORRECTED else f"{how.expected} {since}"
         level = _severity(event, how, severity, devices.known(device), past)
-        where = Place(how.place) if how.place else devices.place(device)
+        where = Place(how.place) if how.place and not devices.known(device) else devices.place(device)
         yield Finding(where, expected, what + _again(times), level, cause=how.cause, fix=how.fix)
+
+
+def _said(line: str, before: str) -> str:
+    """What a line says behind some words of its driver, all of it where it has not these."""
+    return line.partition(before)[2] if before and before in line else line
 
 
 def _again(times: int) -> str:

@@ -41,6 +41,22 @@ def logged(event: str, device: str | None, severity: str | None = None) -> dict[
         (logged("neighbors_full", None), "warn"),
         (logged("disk_error", "nvme2"), "warn"),
         (logged("nic_limit", "0000:18:00.0"), "warn"),
+        (logged("nic_not_started", "mlx5_0"), None),
+        (logged("nic_command_failed", "0000:18:00.0"), "warn"),
+        (logged("device_gone", "0000:18:00.0"), None),
+        (logged("device_gone", "0000:05:00.0"), "warn"),
+        (logged("dma_refused", None), "warn"),
+        (logged("uvm_failed", None), None),
+        (logged("gpu_without_atomics", None), None),
+        (logged("gpu_hung", "0000:1b:00.0"), "warn"),
+        (logged("gpu_reset_failed", "0000:1b:00.0"), None),
+        (logged("gpu_worn", "0000:1b:00.0"), None),
+        (logged("gpu_page_fault", "0000:1b:00.0"), "warn"),
+        (logged("memory_error", None, "fatal"), None),
+        (logged("memory_page_lost", None), None),
+        (logged("kernel_oops", None), "warn"),
+        (logged("out_of_memory", None), "warn"),
+        (logged("pause_storm", "0000:18:00.0"), "warn"),
     ],
 )
 def test_what_is_over_warns_and_what_failed_fails(row: dict[str, t.Any], severity: str | None) -> None:
@@ -52,6 +68,22 @@ def test_what_is_over_warns_and_what_failed_fails(row: dict[str, t.Any], severit
 )
 def test_a_rail_is_named_by_its_device_however_the_kernel_calls_it(device: str, where: str) -> None:
     assert [str(one.where) for one in hardware.hardware_log([logged("queue_timeout", device)], RAILS, 10)] == [where]
+
+
+@pytest.mark.parametrize(
+    ("row", "where", "what"),
+    [
+        (logged("gpu_hung", "0000:1b:00.0"), "GPU 3", "the GPU did not finish what it was given in time"),
+        (logged("gpu_hung", None), "GPUs", "the GPU did not finish what it was given in time"),
+        (logged("memory_error", None, "fatal"), "memory", "fatal errors of the memory module that is not named"),
+        ({**logged("module_error", "0000:18:00.0"), "text": "bnxt_en 0000:18:00.0 rail0: TX is disabled"}, "mlx5_0",
+         "error of the module or cable: bnxt_en 0000:18:00.0 rail0: TX is disabled"),
+        ({**logged("kernel_oops", None), "text": "Oops: 0000 [#1] SMP"}, "kernel",
+         "the kernel crashed within a driver or file system and went on (oops): Oops: 0000 [#1] SMP"),
+    ],
+)  # fmt: skip
+def test_a_gpu_is_named_where_its_line_names_it_and_the_line_is_told(row: dict[str, t.Any], where: str, what: str) -> None:
+    assert [(str(one.where), one.actual) for one in hardware.hardware_log([row], RAILS, 10, [{"gpu": 3, "pci": "0000:1b:00.0"}])] == [(where, what)]
 
 
 def test_an_xid_is_judged_with_the_gpus_alone() -> None:
