@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.history.entries import PATROL, RUN
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.remediation.findings import remediable_hosts
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import culprits
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.markdown import summary
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.table import render_table
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.files import utc_now
@@ -52,7 +52,7 @@ class ActionModule(WholeRunAction):
         outcome = {
             "pod": report["pod"],
             "reasons": report["reasons"],
-            "culprits": grouping.culprits(report, plan.nodes),
+            "culprits": culprits.culprits(report, plan.nodes),
             "publish": place.dump() if place else {},
         }
         # A workflow hands it to remediate.yml, which takes it as the hosts to repair.

@@ -32,11 +32,14 @@ BEGINS_AT = {
         "pauses_stay_local",
         "losses_under_load",
         "across_fills_uplinks",
+        "fair_share",
     )
 }
 BEGINS_AT |= {check: FOLLOWS_ON_HOST[check] for check in (*OF_MARKS, "spine_marks")}
 # Pauses, and rates beside a sender that does not slow down, are of nodes that have no part in what they come from.
 SPREADING = frozenset(("pauses_stay_local", "pfc_brief", "fair_share"))
+# A rate beside a sender that does not slow down begins only at a node that its finding names: the fastest sender, or the receiver.
+AT_NAMED = frozenset(("fair_share",))
 # Check, host and port; without a port a finding anywhere on the host.
 Origin = tuple[str, str, str]
 
@@ -79,15 +82,22 @@ def name_end_of_run(records: t.Sequence[VerdictRecord]) -> None:
 def name_beginning(check: str, finding: FindingRecord, explaining: t.Sequence[tuple[str, FindingRecord]]) -> None:
     """Set ``origin`` of a finding that only other checks' (check, finding) explain wholly, where it is declared to begin at these.
 
-    One with a cause of its own begins only at one that names its host.
+    One with a cause of its own begins only at one that names its host, unless this cause is only why it cannot be judged by itself.
     """
-    own = [(one, its) for one, its in explaining if not finding.get("cause") or finding["host"] in place_of(its).peers]
-    if check in SPREADING and len({its["host"] for _one, its in own}) > 1:
-        # Of which of several it comes is not known, unless all of them began at one place.
+    by_itself = finding.get("cause") and not (finding["severity"] == "unknown" and finding.get("judged"))
+    own = [(one, its) for one, its in explaining if not by_itself or finding["host"] in place_of(its).peers]
+    own = [(one, its) for one, its in own if check not in AT_NAMED or its["host"] in place_of(finding).peers]
+    if check in SPREADING and len({(one, _said(its)) for one, its in own}) > 1:
+        # Of which of several it comes is not known, unless all of them began at one place, or are the same on several hosts.
         return
     if own and all(one in BEGINS_AT.get(check, ()) for one, _its in explaining):
         first, its = own[0]
         finding["origin"] = (first, its["host"] or "", port_name(place_of(its).port or ""))
+
+
+def _said(finding: FindingRecord) -> tuple[str, str | None, Origin | None]:
+    """What a finding says beside its place, by which it is one entry with those of other hosts, and where it began itself."""
+    return finding["actual"], finding.get("cause"), finding.get("origin")
 
 
 def name_shared_origins(behind: t.Sequence[tuple[FindingRecord, t.Sequence[tuple[str, FindingRecord]]]]) -> None:

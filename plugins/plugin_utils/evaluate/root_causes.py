@@ -73,6 +73,8 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
                 on_host.setdefault((record["layer"], finding["host"]), []).append((stated, finding))
     in_layer_groups = [group for _layer, group in in_layer]
     behind: list[tuple[FindingRecord, list[tuple[str, FindingRecord]]]] = []
+    beginning: list[tuple[str, FindingRecord, list[tuple[str, FindingRecord]]]] = []
+    spreading: list[tuple[str, FindingRecord, list[tuple[str, FindingRecord]]]] = []
     for record in records:
         for finding in record["findings"] if record["check"] in RATES else ():
             near = [*of_host.get(finding["host"] or "", ()), *(one for group in record["affects"] for one in of_group.get(group, ()))]
@@ -94,8 +96,11 @@ def add_explanations(records: t.Sequence[VerdictRecord]) -> None:
             same = of_its_nodes if finding["follows"] else same
             if finding["follows"] or (same and record["check"] in SPREADING):
                 behind.append((finding, [(one["check"], its) for one, its in same]))
-                name_beginning(record["check"], *behind[-1])
+                # Where what spreads began is known once it is of all others.
+                (spreading if record["check"] in SPREADING else beginning).append((record["check"], *behind[-1]))
             finding["explained_by"] = _first([*below[: MOST_EXPLAINING - bool(same)], *(one for one, _its in same)])
+    for check, finding, explaining in (*beginning, *spreading):
+        name_beginning(check, finding, explaining)
     name_shared_origins(behind)
     name_absent_rails(records)
     name_end_of_run(records)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches that do not answer: whether they are down, or only their management is, by what the other ends of their cables say."""
+"""Nodes that do not answer: whether they are down, or only their management is, by what the other ends of their cables say."""
 
 from __future__ import annotations
 
@@ -34,10 +34,18 @@ NOT_ASKED = (
     "power of a rack or row (a feed, a PDU), or what else they share with the hosts behind them, and not {number} cables or optics."
 )
 NOT_ASKED_FIX = "Look at the power of {switches} and of the hosts behind them, by PDU and console; touch no cable or optic before they are up again."
+HOSTS_DOWN = (
+    "All {number} links of {hosts} are down at their other ends, too: no power, a crash or a shutdown, and not the login alone. The leaves and their ports are "
+    "not at fault."
+)
+HOSTS_DOWN_FIX = (
+    "Look at {hosts} by console and management controller (ipmitool power status, ipmitool sel list) and at the power feed that they share; touch no cable, "
+    "optic or leaf before they are up again."
+)
 
 
 def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
-    """Say in the finding of a switch that does not answer whether it is down, and in those at the other ends of switches that were not asked that these are.
+    """Say in the finding of a switch that does not answer whether it is down, and in those at the other ends of nodes that were not asked that these are.
 
     What findings are on is known. records: of one layer.
     """
@@ -60,16 +68,28 @@ def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None
 
 
 def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Told) -> None:
-    """All of them at once, since they have one cause."""
-    dark: dict[str, list[FindingRecord]] = {}
-    for node in plan.nodes.values():
-        ends = _ends(plan, node.name, told) if node.kind == "switch" and node.name not in asked else []
-        if len(ends) >= LEAST_LINKS and len(down := _down(ends, told)) == len(ends):
-            dark[node.name] = down
-    found = [finding for its in dark.values() for finding in its]
-    words = {"switches": ranges(list(dark)), "number": len(found)}
-    for finding in found:
-        finding["cause"], finding["fix"] = NOT_ASKED.format(**words), NOT_ASKED_FIX.format(**words)
+    """All of a kind at once, since they have one cause; it began at their hosts, which a layer below has not reached."""
+    for kind, (cause, fix) in {"switch": (NOT_ASKED, NOT_ASKED_FIX), "host": (HOSTS_DOWN, HOSTS_DOWN_FIX)}.items():
+        dark: dict[str, list[FindingRecord]] = {}
+        for node in plan.nodes.values():
+            ends = _ends(plan, node.name, told) if node.kind == kind and node.name not in asked else []
+            if len(ends) >= LEAST_LINKS and len(down := _down(ends, told)) == len(ends):
+                dark[node.name] = down
+        words = {f"{kind}{'es' if kind == 'switch' else 's'}": ranges(list(dark)), "number": sum(map(len, dark.values()))}
+        for name, found in dark.items():
+            host = _host_of(plan, name, asked)
+            for finding in found:
+                finding["cause"], finding["fix"] = cause.format(**words), fix.format(**words)
+                if host is not None:
+                    finding["origin"] = (ANSWERED, host, "")
+
+
+def _host_of(plan: Plan, name: str, asked: t.Container[str | None]) -> str | None:
+    """A host itself, of a switch the first of the hosts that it leads to; None where one of them was asked, so that it is not dark with them."""
+    if plan.nodes[name].kind == "host":
+        return name
+    hosts = [end.node for cable in plan.at[name] if plan.nodes[(end := cable.seen_from(name)[1]).node].kind == "host"]
+    return hosts[0] if hosts and not any(host in asked for host in hosts) else None
 
 
 def _is_logged_in_to(node: Node) -> bool:

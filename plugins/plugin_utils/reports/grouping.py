@@ -136,10 +136,10 @@ def entries(report: Report, severities: t.Container[str] = ("fail", "unknown")) 
     for root_place, findings in followers.items():
         blamed[root_place].explains += len(findings)
         blamed[root_place].explained += _by_check(findings)
-    _fold_behind(folded, begun, elsewhere)
+    order = [layer["layer"] for layer in report["layers"]]
+    _fold_behind(folded, begun, elsewhere, order)
     for entry in folded.values():
         _name_what_explains(entry)
-    order = [layer["layer"] for layer in report["layers"]]
     # What another finding of its layer explains comes behind it, however many places it has; a boot is why readings of its node cannot be compared. What
     # was not reported says less than an unknown that follows from what was.
     return sorted(
@@ -159,19 +159,33 @@ def _fold(folded: dict[tuple[str, ...], Entry], record: VerdictRecord, host: str
 
 
 def _fold_behind(
-    folded: dict[tuple[str, ...], Entry], begun: t.Mapping[tuple[str, ...], Entry], found: t.Iterable[tuple[VerdictRecord, str, FindingRecord]]
+    folded: dict[tuple[str, ...], Entry], begun: t.Mapping[tuple[str, ...], Entry], found: t.Iterable[tuple[VerdictRecord, str, FindingRecord]],
+    order: t.Sequence[str],
 ) -> None:  # fmt: skip
     """Count what began elsewhere to the entry of that place; where this is not among them, as any other finding. begun: by layer, check, host and port."""
-    behind: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
+    behind: dict[int, tuple[Entry, list[tuple[str, str, str]]]] = {}
+    above: dict[int, list[FindingRecord]] = {}
     for record, host, finding in found:
-        place: tuple[str, ...] = (record["layer"], *finding["origin"])
-        if place in begun:
-            behind.setdefault(place, []).append((record["check"], host, finding["where"] or host))
-        else:
+        entry = _beginning(begun, record["layer"], finding, order)
+        if entry is None:
             _fold(folded, record, host, finding)
-    for place, its in behind.items():
-        begun[place].explains += len(its)
-        begun[place].explained += _by_check(its)
+            continue
+        behind.setdefault(id(entry), (entry, []))[1].append((record["check"], host, finding["where"] or host))
+        if entry.layer != record["layer"]:
+            above.setdefault(id(entry), []).append(finding)
+    for entry, its in behind.values():
+        entry.explains += len(its)
+        entry.explained += _by_check(its)
+        # What a layer above saw of a node that does not answer says more of it than that it does not.
+        if not entry.own_words and len(words := {(one.get("cause"), one.get("fix")) for one in above.get(id(entry), ())}) == 1:
+            cause, fix = words.pop()
+            entry.cause, entry.fix = cause or entry.cause, fix or entry.fix
+
+
+def _beginning(begun: t.Mapping[tuple[str, ...], Entry], layer: str, finding: FindingRecord, order: t.Sequence[str]) -> Entry | None:
+    """The entry at which a finding began: of its own layer, or that a node did not answer in a lower one, and was not asked again."""
+    layers = [layer, *reversed(order[: order.index(layer)])] if finding["origin"][0] == ANSWERED else [layer]
+    return next((begun[name, *finding["origin"]] for name in layers if (name, *finding["origin"]) in begun), None)
 
 
 def _add(entry: Entry, record: VerdictRecord, host: str, finding: FindingRecord) -> None:
@@ -209,22 +223,6 @@ def _by_check(findings: t.Iterable[tuple[str, str, str]]) -> list[str]:
     for check, host, where in findings:
         places.setdefault(check, []).append((host, where))
     return [f"{check} on {_located(at)}" + (f" ({len(at)} findings)" if len(at) > 1 else "") for check, at in places.items()]
-
-
-def culprits(report: Report, nodes: t.Container[str], most: int = 5) -> dict[str, list[str]]:
-    """The hosts and switches that findings of a no-go are on, each with the checks and its own places; none of another verdict.
-
-    What was expected and got, the cause and the fix are in the entries, once for all nodes that have them alike. nodes: the run's; a finding of a whole
-    gate group is on none of them. most: how many checks of a node are named.
-    """
-    found: dict[str, dict[str, dict[str, None]]] = {}
-    for entry in entries(report) if report["verdict"] == "no_go" else ():
-        for host, where in entry.places:
-            if host in nodes:
-                places = found.setdefault(host, {}).setdefault(f"{entry.layer}/{entry.checks_named}", {})
-                places |= {where: None} if where != host else {}
-    named = {host: [f"{check} at {ranges(list(places))}" if places else check for check, places in own.items()] for host, own in found.items()}
-    return {host: [*own[:most], *([counted(len(own) - most, "more check")] if len(own) > most else [])] for host, own in named.items()}
 
 
 def _key(record: VerdictRecord, finding: FindingRecord, entry: Entry) -> tuple[str, ...]:

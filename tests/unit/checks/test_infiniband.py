@@ -419,3 +419,32 @@ def test_adaptive_routing_of_a_switch(own, others, planned, expected):
 def test_switches_of_which_none_can_route_adaptively():
     with pytest.raises(NotApplicable):
         list(routing.adaptive_routing_on([{"enabled": None}], {"a": [{"enabled": None}], "b": []}, False))
+
+
+def _of_receivers(**taken: list[float]) -> tuple[dict, dict]:
+    """Tests of an incast and their rates: by receiver the rates of its senders."""
+    jobs: dict = {}
+    rates: dict = {}
+    for number, (receiver, shares) in enumerate(taken.items(), 1):
+        for place, gbit_s in enumerate(shares):
+            row = {"kind": "incast", "role": "client", "status": "ok", "device": "mlx5_0", "peer": receiver, "peer_device": "mlx5_0", "round": number}
+            sender, item = f"sender{place}", f"to {receiver}"
+            jobs.setdefault(sender, []).append({**row, "item": item})
+            rates.setdefault(sender, []).append({"item": item, "gbit_s": gbit_s})
+    return jobs, rates
+
+
+@pytest.mark.parametrize(
+    ("taken", "found"),
+    [
+        ({"a": [190.0, 190.0], "b": [190.0, 190.0], "c": [50.0, 50.0]}, [("c", None, None)]),
+        ({"a": [190.0, 190.0], "b": [190.0, 190.0], "c": [330.0, 20.0]}, []),
+        # Where most take less it is nobody's alone.
+        ({"a": [50.0, 50.0], "b": [50.0, 50.0], "c": [190.0, 190.0]}, [("a", "warn", None), ("b", "warn", None)]),
+        # Of one sender it may be the sender.
+        ({"a": [380.0], "b": [380.0], "c": [90.0]}, [("c", "warn", congestion.ONE_SENDER)]),
+    ],
+)
+def test_a_receiver_that_takes_less_than_its_link_brings(taken, found) -> None:
+    findings = congestion.receivers_fill_links(*_of_receivers(**taken), 400, 80)
+    assert [(one.host, one.severity, one.cause) for one in findings] == found

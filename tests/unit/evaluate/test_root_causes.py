@@ -665,6 +665,31 @@ def test_where_a_nic_does_not_react_besides_nothing_of_it_is_counted_to_a_leaf()
     assert origins(sender("gpu01", "leaf03"), recorded("other_classes_kept", "warn", "leaf03", "Ethernet0"))[0] is None
 
 
+def test_pauses_that_several_nics_begin_alike_are_counted_to_these() -> None:
+    deaf, begun = [sender("gpu01", "leaf03"), sender("gpu02", "leaf05")], ("dcqcn_backs_off", "gpu01", "mlx5_4")
+    pauses = recorded("pauses_stay_local", "unknown", "spine01", "Ethernet16")
+    # That frames are counted and no time is why it is unknown, and says nothing of where it began.
+    pauses["findings"][0]["cause"] = "The port counts its pause frames, and not for how long they stop it."
+    assert origins(*deaf, pauses) == [None, None, begun]
+    # A failure with a cause of its own does, and so do NICs of which other things are found.
+    pauses["findings"][0] = {**pauses["findings"][0], "severity": "fail"}
+    pauses["findings"][0].pop("origin")
+    assert origins(*deaf, pauses)[2] is None
+    other = sender("gpu02", "leaf05")
+    other["findings"][0]["actual"] = "none sent for marked packets"
+    assert origins(deaf[0], other, recorded("pauses_stay_local", "unknown", "spine01", "Ethernet16"))[2] is None
+
+
+def test_a_low_rate_beside_a_sender_that_does_not_slow_down_begins_only_at_a_node_that_it_names() -> None:
+    def slow(*peers: str) -> t.Any:
+        record = recorded("fair_share", "warn", "gpu04", "mlx5_0")
+        record["findings"][0]["place"] = {**record["findings"][0].get("place", {}), "peers": list(peers)}
+        return record
+
+    assert origins(sender("gpu01", "leaf03"), slow("gpu02", "gpu01"))[1] == ("dcqcn_backs_off", "gpu01", "mlx5_4")
+    assert origins(sender("gpu01", "leaf03"), slow("gpu02", "gpu03"))[1] is None
+
+
 @pytest.mark.parametrize(
     ("cause", "leaf", "begun"),
     [("", "leaf05", ("switch_drops", "leaf05", "Ethernet0")), ("Its receive buffer is too small.", "leaf05", None), ("", "leaf07", None)],

@@ -59,6 +59,24 @@ def test_the_other_ends_of_switches_that_were_not_asked_have_one_cause() -> None
         assert not any("cause" in one for record in leaves for one in record["findings"])
 
 
+def test_links_to_hosts_that_were_not_asked_begin_at_these() -> None:
+    plan = small_plan()
+    ends = [cable.seen_from("gpu01")[1] for cable in plan.at["gpu01"]]
+    leaves = [speed(end.node, "fail", end.port) for end in ends]
+    name_silent_switches(plan, leaves)
+    found = [one for record in leaves for one in record["findings"]]
+    assert {one.get("origin") for one in found} == {("answered", "gpu01", "")}
+    assert found[0]["cause"].startswith(f"All {len(ends)} links of gpu01 are down")
+    # Where one of them is up it is a cable or an optic, and so it is where the host was asked.
+    for others in (leaves_of(ends[1:]), [*leaves_of(ends), answered("gpu01")]):
+        name_silent_switches(plan, [*others, speed(ends[0].node, "pass")])
+        assert not any("origin" in one for record in others for one in record["findings"])
+
+
+def leaves_of(ends: list[t.Any]) -> list[t.Any]:
+    return [speed(end.node, "fail", end.port) for end in ends]
+
+
 def test_a_host_that_does_not_answer_has_other_causes() -> None:
     record = answered("gpu01")
     name_silent_switches(small_plan(), [record, speed("leaf01", "fail", "Ethernet1"), speed("leaf02", "fail", "Ethernet1")])

@@ -20,7 +20,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate import 
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.root_causes import add_explanations
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.evaluate.verdicts import from_record
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.pod.expectations import DEFAULTS, DESCRIPTION
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import grouping, merged_texts
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports import culprits, grouping, merged_texts
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.conditions import conditions_of
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.documentation import CheckLinks
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.reports.junit import render_junit
@@ -77,6 +77,18 @@ def test_names_fold_into_ranges(names, folded) -> None:
     assert ranges(names) == folded
 
 
+def test_links_to_a_node_that_did_not_answer_below_are_counted_to_it_with_what_they_say_of_it() -> None:
+    silent = [record(host, host, "unknown", "answered", "timed out") for host in ("gpu01", "gpu02")]
+    dark = record("leaf01", "Ethernet1/1", check="port_speed", layer="links")
+    dark["findings"][0] |= {"origin": ("answered", "gpu01", ""), "cause": "No power.", "fix": "Look at the feed."}
+    (entry,) = grouping.entries(report(*silent, dark))
+    assert (entry.check, entry.cause, entry.fix, entry.explained) == ("answered", "No power.", "Look at the feed.", ["port_speed on leaf01 Ethernet1/1"])
+    # Where the node answered below, or the check is another one, it is any other finding.
+    assert [entry.check for entry in grouping.entries(report(dark))] == ["port_speed"]
+    dark["findings"][0]["origin"] = ("rails_present", "gpu01", "")
+    assert len(grouping.entries(report(record("gpu01"), dark))) == 2
+
+
 def test_findings_that_say_the_same_are_one_entry() -> None:
     entries = grouping.entries(report(*(record(f"gpu{number:02}", leaf="leaf01") for number in range(1, 33))))
     assert len(entries) == 1 and entries[0].where == "gpu01-gpu32 mlx5_0" and entries[0].size == " (32 findings, all on leaf01)"
@@ -94,7 +106,7 @@ def test_folded_findings_show_the_numbers_of_all_of_them_and_each_culprit_its_pl
     assert entry.actual == "388.5 to 391 Gb/s with gpu11-gpu13 mlx5_0" and entry.wanted == "390 to 395 Gb/s or more"
     for text in (render_table(found), render_markdown(found)):
         assert "388.5 to 391 Gb/s" in text.replace("\\", "")
-    assert grouping.culprits(found, set(rates)) == {host: ["preflight/rails_present at mlx5_0"] for host in rates}
+    assert culprits.culprits(found, set(rates)) == {host: ["preflight/rails_present at mlx5_0"] for host in rates}
 
 
 def entry_of(*findings: tuple[str, str, str, str]) -> grouping.Entry:
@@ -177,7 +189,7 @@ def test_what_no_check_could_read_of_a_node_is_one_line_with_their_names() -> No
     silent = [record("gpu01", check=check, actual=words, verdict="unknown", where=None) for check in ("a", "b", "c", "d")]
     found = report(*silent)
     found["verdict"] = "no_go"
-    assert grouping.culprits(found, {"gpu01"}) == {"gpu01": ["preflight/a, b, c and 1 more check"]}
+    assert culprits.culprits(found, {"gpu01"}) == {"gpu01": ["preflight/a, b, c and 1 more check"]}
 
 
 def test_a_warning_beside_a_failure_is_listed() -> None:
@@ -453,17 +465,17 @@ def test_a_summary_of_many_groups_shows_those_with_a_closed_gate() -> None:
 def test_culprits_are_the_nodes_with_findings_of_a_no_go() -> None:
     found = report(record("gpu001"), record("gpu002", verdict="warn"), record("leaf01", where="Ethernet1"))
     found["verdict"] = "no_go"
-    culprits = grouping.culprits(found, {"gpu001", "gpu002", "leaf01"})
-    assert culprits == {"gpu001": ["preflight/rails_present at mlx5_0"], "leaf01": ["preflight/rails_present at Ethernet1"]}
-    assert grouping.culprits({**found, "verdict": "no_fault_seen"}, {"gpu001"}) == {}
-    assert grouping.culprits(found, {"gpu009"}) == {}
+    named = culprits.culprits(found, {"gpu001", "gpu002", "leaf01"})
+    assert named == {"gpu001": ["preflight/rails_present at mlx5_0"], "leaf01": ["preflight/rails_present at Ethernet1"]}
+    assert culprits.culprits({**found, "verdict": "no_fault_seen"}, {"gpu001"}) == {}
+    assert culprits.culprits(found, {"gpu009"}) == {}
 
 
 def test_of_a_culprit_the_places_of_one_check_are_one_and_five_checks_are_named() -> None:
     records = [record("gpu01", where=f"mlx5_{number}") for number in range(8)] + [record("gpu01", check=f"c{number}") for number in range(6)]
     found = report(*records)
     found["verdict"] = "no_go"
-    (lines,) = grouping.culprits(found, {"gpu01"}).values()
+    (lines,) = culprits.culprits(found, {"gpu01"}).values()
     assert lines[0] == "preflight/rails_present at mlx5_0-mlx5_7" and lines[5:] == ["2 more checks"]
 
 

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import statistics
 import typing as t
 
 from ...pod.names import by_port, port_name
 from ...pod.types import NearCable
 from ...readings.rows import Rows
-from .. import Finding, NotApplicable, check
+from .. import INCAST, Finding, NotApplicable, check
 from .._counters import NOT_ASKED, NOT_ASKED_FIX, SATURATED_CAUSE, SATURATED_FIX, difference, faces, incasts_of_node
 from .._planned import cables_of
-from ..place import at_port
+from ..place import at_device, at_port
+from .marks import Grouped, rates_of_rounds
 
 DISCARDS, WAITS = "PortXmitDiscards", "PortXmitWait"
 
@@ -81,3 +83,30 @@ def waits_stay_local(link_errors_idle: Rows, link_errors: Rows, pod_incasts: Row
             yield Finding(at_port(port), expected, f"{ticks} ticks")
     if not most and not stopped:
         raise NotApplicable("no port under load waited, with which others could be compared")
+
+
+ONE_SENDER = "One host sends to one, so that either of the two may be slower than its link; layer 4 tests each with other partners and says which."
+
+
+@check(
+    cause="The receiving host takes less than its link brings and returns no credits to its leaf, whose port to it waits: a narrow PCIe link, ACS or an IOMMU "
+    "on the way, or memory of a remote NUMA node. No switch is at fault, though ports on the way to it wait, too.",
+    fix="Look at the host's pcie_link, nic_pcie_alike, acs_as_expected, iommu_as_expected and nic_gpu_affinity of layer 0, and at PortXmitWait of the leaf's "
+    "port to it (ibqueryerrors).",
+    fabric="infiniband",
+    scope="group",
+    hosts=INCAST,
+)
+def receivers_fill_links(load_jobs: Grouped, write_bw: Grouped, pod_link_gbit_s: float, pod_incast_fill_percent: float) -> t.Iterator[Finding]:
+    """Every receiver takes at least {pod_incast_fill_percent} percent of its link of all its senders together (a warning where most take less)."""
+    least = pod_link_gbit_s * pod_incast_fill_percent / 100
+    rounds = rates_of_rounds(load_jobs, write_bw)
+    usual = statistics.median(sum(shares.values()) for shares in rounds.values())
+    for (host, device, number), shares in rounds.items():
+        taken = sum(shares.values())
+        if taken < least:
+            # Where most take less it is what they share, such as a setting of the fabric; of several senders the others fill what one of them leaves.
+            severity = None if usual >= least and len(shares) > 1 else "warn"
+            expected, words = f"{least:.4g} Gb/s or more of its senders together", f"{taken:.4g} Gb/s, and the median receiver of the group {usual:.4g}"
+            where = at_device(device, f"as receiver in round {number}")
+            yield Finding(where, expected, words, severity, cause=ONE_SENDER if len(shares) == 1 else None, host=host)

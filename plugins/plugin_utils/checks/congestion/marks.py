@@ -170,7 +170,7 @@ def fair_share(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The slowest sender to a receiver gets at least {pod_fair_share_percent} percent of the rate of the fastest."""
     pairs, counted = _queue_pairs(load_jobs), Counted((None, None, rdma_counters_idle, rdma_counters))
-    for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
+    for (host, device, number), shares in rates_of_rounds(load_jobs, write_bw).items():
         # A switch shares by flow or by port, so that a sender is given too little only where it gets less by both.
         known = {sender: pairs.get((sender, number)) for sender in shares}
         each = {sender: rate / (known[sender] or 1) if all(known.values()) else rate for sender, rate in shares.items()}
@@ -182,7 +182,7 @@ def fair_share(
             own = min(shares[fast], fastest * (known[least] or 1) if all(known.values()) else shares[fast]) * part
             words = f"{shares[least]:.4g} Gb/s{_over(known, least)}, and {fast[0]} {fast[1]} {shares[fast]:.4g}{_over(known, fast)}"
             words += counted.of_incast((host, device), shares, {})
-            where = at_device(least[1], f"to {host} {device} in round {number}", peers=(host,))
+            where = at_device(least[1], f"to {host} {device} in round {number}", peers=(host, fast[0]))
             yield Finding(where, f"{own:.4g} Gb/s or more", words, host=least[0])
 
 
@@ -196,7 +196,7 @@ def _over(pairs: Mapping[End, int | None], sender: End) -> str:
     return f" over {counted(pairs[sender] or 0, 'queue pair')}" if len(set(pairs.values())) > 1 else ""
 
 
-def _rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any], dict[End, float]]:
+def rates_of_rounds(load_jobs: Grouped, write_bw: Grouped) -> dict[tuple[str, str, t.Any], dict[End, float]]:
     """The rate of each sender (Gb/s) by the receiver's host and device and the round.
 
     Raises CannotTell where none is reported.
@@ -223,7 +223,7 @@ def incast_fills_link(
 ) -> t.Iterator[Finding]:  # fmt: skip
     """The senders to one receiver together reach at least {pod_incast_fill_percent} percent of its link rate."""
     least, counted = bonded_gbit_s(pod_rails, pod_link_gbit_s) * pod_incast_fill_percent / 100, Counted((None, None, rdma_counters_idle, rdma_counters))
-    for (host, device, number), shares in _rounds(load_jobs, write_bw).items():
+    for (host, device, number), shares in rates_of_rounds(load_jobs, write_bw).items():
         if sum(shares.values()) < least:
             together = f"{least:.4g} Gb/s or more of {len(shares)} senders together"
             words = f"{sum(shares.values()):.4g}{counted.of_incast((host, device), shares, {})}"
