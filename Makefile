@@ -28,8 +28,8 @@ RUN_STAMP := .venv/.requirements
 DEV_STAMP := .venv/.requirements-dev
 OWN_LINK := .venv/collections/ansible_collections/gpufabric/pyramid
 COPY := .build/ansible_collections/gpufabric/pyramid
-# Many tests wait more than they compute, so there are two workers for each core; those that share a lab stay with one.
-WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) * 2)))
+# Tests wait three quarters of their time, so there are three workers for each core; those that share a lab stay with one.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 1) * 3)))
 # Tests in the order of their files, integration first: by size of group, as is usual, a long test alone would start last.
 BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 # The tests make some hundred thousand small files, 8 GB: in memory, where it has room for them and what runs beside them, on the disk elsewhere.
