@@ -424,7 +424,8 @@ def test_channels_that_a_module_of_four_lanes_reports_besides_are_none():
     """400GBASE-DR4: of eight channels the last four have neither current nor light."""
     assert light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 4)) == []
     # A lane of the four that is dark is one all the same, and is the only one.
-    assert [found for found, _ in light(*channels(-2.0, -2.1, -2.2, *[-40.0] * 5))] == ["Ethernet1/1 lane 4: expected -10 to 5 dBm (alarm limits), got -40 dBm"]
+    dark = "Ethernet1/1 lane 4: expected -10 to 5 dBm (alarm limits), got -40 dBm"
+    assert [found for found, _severity in light(*channels(-2.0, -2.1, -2.2, *[-40.0] * 5))] == [dark]
     # Current flows, light is sent or arrives, or nothing is lit at all: then all eight are lanes.
     assert len(light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 3), lane(-40.0, 8, **LIMITS, tx_power_dbm=-40.0, tx_bias_ma=7.0))) == 4
     assert len(light(*channels(-2.0, -2.1, -2.2, -2.3, *[-40.0] * 3), lane(-40.0, 8, **LIMITS, tx_power_dbm=1.0, tx_bias_ma=0.0))) == 4
