@@ -20,8 +20,8 @@ SHARED_FIX = "Drain the host, wait for these processes to end (nvidia-smi, fuser
 # A part of what was sent is retransmitted or cut off at the ends of the test; half of it in another class is not explained by that.
 LEAST_SHARE = 0.5
 OTHER_CLASS = (
-    "The load ran in another traffic class than jobs use, or the NIC or a switch maps it to another priority: "
-    "the counters of an unused priority were evaluated."
+    "The load ran in another traffic class than jobs use, or the NIC or a switch maps it to another priority: the counters of an unused priority were "
+    "evaluated."
 )
 CLASS_FIX = "Compare pod_traffic_class with pod_roce_dscp, the NIC's trust mode and its DSCP map (mlnx_qos -i NETDEV), and the switches' maps."
 

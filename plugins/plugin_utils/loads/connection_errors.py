@@ -33,21 +33,18 @@ CONNECTION_ERRORS: tuple[RankError, ...] = (
     RankError(
         r"Heartbeat monitor timed out|atchdog got stuck for|due to ProcessGroupNCCL watchdog hang",
         False,
-        "PyTorch's watchdog of this rank got no answer itself: a call of NCCL or CUDA did not come back, or another thread held Python's lock in one. "
-        "Where one "
-        "rank alone has it, its GPU, driver or NIC hangs; where all have it, they wait for each other or for one that had ended.",
+        "PyTorch's watchdog of this rank got no answer itself: a call of NCCL or CUDA did not come back, or another thread held Python's lock in one. Where "
+        "one rank alone has it, its GPU, driver or NIC hangs; where all have it, they wait for each other or for one that had ended.",
         "Begin with the rank that has it alone, or that had ended before: Xid in the kernel's log, nvidia-smi, py-spy dump --native; else compare the last "
         "collective of each rank (the flight recorder) and the release of NCCL.",
     ),
     RankError(
         r"\bDeepEP (?:error\b.*\btimeout|\w+ .*\btimeout\b)",
         False,
-        "A rank of DeepEP waited in vain for tokens of another one, and its kernel ended itself; CUDA reports that as a launch failure of this GPU, "
-        "which it is "
-        "not. Another rank was late or had ended, or the path to it (NVLink, or RDMA by NVSHMEM or NCCL) carries nothing.",
-        "Begin with the rank that others name as source (src RDMA is the number of its host, src nvl of its GPU) or that ended with something else; "
-        "run layer 4 "
-        "for the rails between these hosts, compare NVSHMEM's variables, and look at links and drops at that time.",
+        "A rank of DeepEP waited in vain for tokens of another one, and its kernel ended itself; CUDA reports that as a launch failure of this GPU, which it "
+        "is not. Another rank was late or had ended, or the path to it (NVLink, or RDMA by NVSHMEM or NCCL) carries nothing.",
+        "Begin with the rank that others name as source (src RDMA is the number of its host, src nvl of its GPU) or that ended with something else; run "
+        "layer 4 for the rails between these hosts, compare NVSHMEM's variables, and look at links and drops at that time.",
     ),
     RankError(
         r"port is used by SM\b",

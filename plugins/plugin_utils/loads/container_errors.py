@@ -15,8 +15,7 @@ CONTAINER_ERRORS: tuple[RankError, ...] = (
         "numactl could not bind the memory of the process and ended before the program began: the container lacks the capability for memory policies "
         "(SYS_NICE; its seccomp filter refuses set_mempolicy then), or the host or the job's cgroup does not have that NUMA node.",
         "Start the container with --cap-add SYS_NICE (Kubernetes: securityContext), or bind processors alone (numactl --cpunodebind); compare numactl "
-        "--hardware "
-        "and Mems_allowed of /proc/self/status inside the job with a good host's.",
+        "--hardware and Mems_allowed of /proc/self/status inside the job with a good host's.",
     ),
     RankError(
         r"unsatisfied condition: |please update your driver to a newer version",

@@ -69,12 +69,10 @@ ERROR_CLASSES: tuple[ErrorClass, ...] = (
     ErrorClass(
         "networking of kernels",
         r"\bGIN\b|\bRMA\b|[Ss]ymmetric memory|[Mm]ultimem|MemManager",
-        "NCCL did not give the program what its own kernels need to send by themselves (GIN, RMA, symmetric memory), which collectives do without: a "
-        "NIC, driver "
-        "or plugin that does not have it, NICs that NCCL fuses, GPUs that are not joined alike, or a variable that turns it off.",
-        "Compare NCCL's release, its network plugin and NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_IB_MERGE_NICS, NCCL_CUMEM_ENABLE and NCCL_CROSS_NIC with "
-        "those of a "
-        "host on which it runs, and gpudirect_available of layer 0; NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,NET says why it is not there.",
+        "NCCL did not give the program what its own kernels need to send by themselves (GIN, RMA, symmetric memory), which collectives do without: a NIC, "
+        "driver or plugin that does not have it, NICs that NCCL fuses, GPUs that are not joined alike, or a variable that turns it off.",
+        "Compare NCCL's release, its network plugin and NCCL_GIN_ENABLE, NCCL_GIN_TYPE, NCCL_IB_MERGE_NICS, NCCL_CUMEM_ENABLE and NCCL_CROSS_NIC with those "
+        "of a host on which it runs, and gpudirect_available of layer 0; NCCL_DEBUG=INFO with NCCL_DEBUG_SUBSYS=INIT,NET says why it is not there.",
     ),
     ErrorClass(
         "plugin",

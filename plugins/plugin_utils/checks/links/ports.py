@@ -20,8 +20,8 @@ MAC_DIGITS = 12
 # The rate that an optic or cable is named after: 400GBASE-DR4, 200G-CR4.
 MODULE_RATE = re.compile(r"(?<!\d)(\d{2,4})G(?:BASE|-|$)", re.IGNORECASE)
 SETTING = (
-    "Both ends agree on a lower rate{module}: speed, lanes or FEC are set so on the switch port, "
-    "or the NIC's firmware or its settings limit the link (a port split in two, another LINK_TYPE, an old release)."
+    "Both ends agree on a lower rate{module}: speed, lanes or FEC are set so on the switch port, or the NIC's firmware or its settings limit the link (a "
+    "port split in two, another LINK_TYPE, an old release)."
 )
 SETTING_FIX = (
     "Compare what is configured at both ends (the switch port's speed, lanes and breakout; ethtool NETDEV and mlxlink -d DEVICE) "

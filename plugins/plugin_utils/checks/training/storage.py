@@ -15,9 +15,8 @@ from ..place import Place
 PATH = "pod_dataset_path"
 FROM_MEMORY = "the page cache"
 REFUSED_CAUSE = (
-    "The host's file system returned an error instead of data: the mount is missing, stale or hangs, its client was evicted by the server "
-    "(Lustre), permissions or the export (root_squash) refuse this user, "
-    "or the dataset is not where it should be."
+    "The host's file system returned an error instead of data: the mount is missing, stale or hangs, its client was evicted by the server (Lustre), "
+    "permissions or the export (root_squash) refuse this user, or the dataset is not where it should be."
 )
 REFUSED_FIX = (
     "Read the path by hand on this host as the jobs' user (ls -ln, dd iflag=direct), compare its mount and export with a good host's, and mount it again; "
