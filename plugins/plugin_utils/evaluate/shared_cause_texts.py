@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Causes and fixes of findings that share one thing: a leaf, a gate group, a switch at the other ends of links, the way over the spines.
+"""Causes and fixes of findings that share one thing: a leaf, a gate group, a switch at the ends of links, the way over the spines, a node without an answer.
 
 The names in braces are filled in where the cause is found: hosts, nodes and links are numbers, ``other`` is a switch or group to compare with.
 """
@@ -212,3 +212,42 @@ OF_SLOW_LINKS = SharedCause(
         "that changes nothing."
     ),
 )
+# A switch that does not answer.
+SWITCH_IS_DOWN = SharedCause(
+    cause=(
+        "All {number} links of {switch} are down at their other ends, too: it has no power, has crashed, or all of its ports are off, and not its login alone."
+    ),
+    fix=(
+        "Look at {switch} by its console, its power supplies and its management of last resort (BMC, PDU); boot it, and read its log and reboot "
+        "cause (show reload cause, show reboot-cause) before it is used again. Its cables and the other ends need no change."
+    ),
+)
+# One whose links are up.
+SWITCH_IS_UP = SharedCause(
+    cause=(
+        "All {number} links of {switch} are up at their other ends: it has power and its ports work, so that what does not answer is its management "
+        "port, its login, or the processor behind them."
+    ),
+    fix=("Log in to {switch} by hand as the run does (same user, same key), and by its console; look at its management port and VRF, its AAA and its load."),
+)
+# By kind: nodes that were not asked, at the other ends of links that are down.
+NODES_ARE_DOWN = {
+    "switch": SharedCause(
+        cause=(
+            "All {number} links of {nodes} are down at their other ends, and nothing was asked of {nodes}, whose gate groups a layer below had "
+            "closed: it is the power of a rack or row (a feed, a PDU), or what else they share with the hosts behind them, and not {number} cables "
+            "or optics."
+        ),
+        fix="Look at the power of {nodes} and of the hosts behind them, by PDU and console; touch no cable or optic before they are up again.",
+    ),
+    "host": SharedCause(
+        cause=(
+            "All {number} links of {nodes} are down at their other ends, too: no power, a crash or a shutdown, and not the login alone. The leaves "
+            "and their ports are not at fault."
+        ),
+        fix=(
+            "Look at {nodes} by console and management controller (ipmitool power status, ipmitool sel list) and at the power feed that they share; "
+            "touch no cable, optic or leaf before they are up again."
+        ),
+    ),
+}

@@ -22,7 +22,7 @@ from ..evaluate.shared_causes import name_shared_groups, name_shared_leaves
 from ..evaluate.shared_ends import name_shared_ends
 from ..evaluate.shared_ways import name_shared_ways
 from ..evaluate.silence import explained_by_silence
-from ..evaluate.silent_switches import name_silent_switches
+from ..evaluate.unanswering_nodes import name_unanswering_nodes
 from ..evaluate.verdicts import Verdict
 from ..evaluate.waivers import waivers
 from ..pod.plan import Plan
@@ -79,7 +79,7 @@ def hold_gates(store: RunStore, plan: Plan, state: State, layer: str, silent_wor
     name_shared_groups(plan, records)
     name_shared_ways(plan, records)
     name_shared_ends(plan, records)
-    name_silent_switches(plan, records)
+    name_unanswering_nodes(plan, records)
     counts, explained = count_nodes(plan, verdicts, in_scope), explained_by_silence(plan, verdicts)
     store.keep_verdicts(layer, {"verdicts": records, "counts": counts, "explained": explained})
     store.keep_state(state)

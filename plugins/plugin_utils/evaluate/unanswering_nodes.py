@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the gpufabric.pyramid authors
 # GNU General Public License v3.0+ (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes that do not answer: whether they are down, or only their management is, by what the other ends of their cables say."""
+"""Nodes that do not answer: whether they are down, or only their management is, by what the other ends of their cables report."""
 
 from __future__ import annotations
 
@@ -11,40 +11,16 @@ from ..pod.cabling import CableEnd
 from ..pod.plan import Node, Plan
 from ..text.ranges import ranges
 from .layer_input import ANSWERED
+from .shared_cause_texts import NODES_ARE_DOWN, SWITCH_IS_DOWN, SWITCH_IS_UP
 from .shared_ends import CHECK, waits
 from .verdicts import FindingRecord, VerdictRecord, place_of
 
 _Told = t.Mapping[t.Optional[str], t.Sequence[FindingRecord]]  # noqa: UP045
 # One link may be down beside a management that does not answer.
 LEAST_LINKS = 2
-IS_DOWN = (
-    "All {number} links of {switch} are down at their other ends, too: it has no power, has crashed, or all of its ports are off, and not its login alone."
-)
-IS_DOWN_FIX = (
-    "Look at {switch} by its console, its power supplies and its management of last resort (BMC, PDU); boot it, and read its log and reboot cause (show "
-    "reload cause, show reboot-cause) before it is used again. Its cables and the other ends need no change."
-)
-IS_UP = (
-    "All {number} links of {switch} are up at their other ends: it has power and its ports work, so that what does not answer is its management port, its "
-    "login, or the processor behind them."
-)
-IS_UP_FIX = "Log in to {switch} by hand as the run does (same user, same key), and by its console; look at its management port and VRF, its AAA and its load."
-NOT_ASKED = (
-    "All {number} links of {switches} are down at their other ends, and nothing was asked of {switches}, whose gate groups a layer below had closed: it is the "
-    "power of a rack or row (a feed, a PDU), or what else they share with the hosts behind them, and not {number} cables or optics."
-)
-NOT_ASKED_FIX = "Look at the power of {switches} and of the hosts behind them, by PDU and console; touch no cable or optic before they are up again."
-HOSTS_DOWN = (
-    "All {number} links of {hosts} are down at their other ends, too: no power, a crash or a shutdown, and not the login alone. The leaves and their ports are "
-    "not at fault."
-)
-HOSTS_DOWN_FIX = (
-    "Look at {hosts} by console and management controller (ipmitool power status, ipmitool sel list) and at the power feed that they share; touch no cable, "
-    "optic or leaf before they are up again."
-)
 
 
-def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
+def name_unanswering_nodes(plan: Plan, records: t.Sequence[VerdictRecord]) -> None:
     """Say in the finding of a switch that does not answer whether it is down, and in those at the other ends of nodes that were not asked that these are.
 
     What findings are on is known. records: of one layer.
@@ -60,28 +36,25 @@ def name_silent_switches(plan: Plan, records: t.Sequence[VerdictRecord]) -> None
         is_up = _is_logged_in_to(plan.nodes[switch]) and not any(place_of(finding).port == end.port for end in ends for finding in told[end.node])
         if len(ends) < LEAST_LINKS or not (is_up or len(down) == len(ends)):
             continue
-        cause, fix = (IS_DOWN, IS_DOWN_FIX) if down else (IS_UP, IS_UP_FIX)
-        for finding in record["findings"]:
-            finding["cause"], finding["fix"] = cause.format(switch=switch, number=len(ends)), fix.format(switch=switch)
+        (SWITCH_IS_DOWN if down else SWITCH_IS_UP).write(record["findings"], switch=switch, number=len(ends))
 
     _name_those_not_asked(plan, {record["host"] for record in records}, told)
 
 
 def _name_those_not_asked(plan: Plan, asked: t.Container[str | None], told: _Told) -> None:
     """All of a kind at once, since they have one cause; it began at their hosts, which a layer below has not reached."""
-    for kind, (cause, fix) in {"switch": (NOT_ASKED, NOT_ASKED_FIX), "host": (HOSTS_DOWN, HOSTS_DOWN_FIX)}.items():
+    for kind, shared in NODES_ARE_DOWN.items():
         dark: dict[str, list[FindingRecord]] = {}
         for node in plan.nodes.values():
             ends = _ends(plan, node.name, told) if node.kind == kind and node.name not in asked else []
             if len(ends) >= LEAST_LINKS and len(down := _down(ends, told)) == len(ends):
                 dark[node.name] = down
-        words = {f"{kind}{'es' if kind == 'switch' else 's'}": ranges(list(dark)), "number": sum(map(len, dark.values()))}
+        number = sum(map(len, dark.values()))
         for name, found in dark.items():
+            shared.write(found, nodes=ranges(list(dark)), number=number)
             host = _host_of(plan, name, asked)
-            for finding in found:
-                finding["cause"], finding["fix"] = cause.format(**words), fix.format(**words)
-                if host is not None:
-                    finding["origin"] = (ANSWERED, host, "")
+            for finding in found if host is not None else ():
+                finding["origin"] = (ANSWERED, host or "", "")
 
 
 def _host_of(plan: Plan, name: str, asked: t.Container[str | None]) -> str | None:
