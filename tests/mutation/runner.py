@@ -40,6 +40,8 @@ COLLECTION = "ansible_collections.gpufabric.pyramid"
 TIMEOUT_SECONDS, TIMEOUT_FACTOR = 20.0, 5.0
 # Between two looks at the forks, at first.
 PAUSE_SECONDS = 0.002
+# The exit status of a fork whose mutant is in no function: what its tests say is of the module as it is.
+UNCHANGED = 3
 Code = types.CodeType
 Key = t.TypeVar("Key")
 # A key, what to do with a directory of its own, and how many seconds it may take.
@@ -189,6 +191,8 @@ class Runner:
         if session.testsfailed or not session.items:
             raise pytest.UsageError(f"no tests of {self.path} were collected, or not all of them")
         file = sys.modules[self.module].__file__ or ""
+        # What is frozen is not among the objects that are looked through for a mutant's functions.
+        gc.unfreeze()
         self._record(session, file)
         if self.failed:
             raise pytest.UsageError(f"tests of {self.path} fail without any mutation")
@@ -272,6 +276,8 @@ class Runner:
             self.watch(f"survived: {self.outcome.module}:{mutant.line} {function}\n    - {mutant.was}\n    + {mutant.becomes}")
         elif status is None:
             self.outcome.timed_out += 1
+        elif status == UNCHANGED:
+            raise RuntimeError(f"no function {function} of {self.outcome.module} was found to change")
         else:
             self.outcome.killed += 1
 
@@ -286,9 +292,13 @@ class Runner:
         self.forked = self.shared.given = True
         # Forks beside each other must not number their directories in the same place.
         items[0].config._tmp_path_factory._basetemp = place  # type: ignore[attr-defined]
-        for found in gc.get_objects():
-            if isinstance(found, types.FunctionType) and found.__code__.co_filename == file and found.__qualname__ in changed:
-                found.__code__ = changed[found.__qualname__]
+        functions = [
+            one for one in gc.get_objects() if isinstance(one, types.FunctionType) and one.__code__.co_filename == file and one.__qualname__ in changed
+        ]
+        if not functions:
+            os._exit(UNCHANGED)
+        for found in functions:
+            found.__code__ = changed[found.__qualname__]
         # What was computed before is the original's.
         _clear_caches(COLLECTION)
         # Short ones first: most mutants are found by any test.
