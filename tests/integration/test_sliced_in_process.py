@@ -17,7 +17,7 @@ from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.slicing impo
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.run.store import RunStore
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.merge import headline
 from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.report_files import write_report
-from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import Coverage, read_sliced
+from ansible_collections.gpufabric.pyramid.plugins.plugin_utils.workflow.sliced import read_sliced
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import inprocess, layout
 
 from .slices_in_process import SWITCHES, merged, planned
@@ -159,8 +159,3 @@ def test_a_fault_at_a_seam_is_reported_at_the_seam(good: Path) -> None:
     """Only the run between the slices has it: each slice by itself is well."""
     one = merged(faulted(good, "seam_1", "spine_port_unused"))
     assert one.verdict == "no_go" and one.reasons and all(reason.startswith("seam_1: ") for reason in one.reasons), one.reasons
-
-
-def test_a_coverage_says_what_was_loaded_alone() -> None:
-    assert Coverage() == Coverage((0, 0), (0, 0), (0, 0), (0, 0), []) and Coverage().words() == ""
-    assert Coverage(pairs=(1, 2), hosts=(3, 4)).words() == "seams between slices tested 1 of 2, largest run: hosts 3 of 4"

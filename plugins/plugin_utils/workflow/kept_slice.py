@@ -193,9 +193,9 @@ def _weaker(one: Slice, record: VerdictRecord) -> Iterator[str]:
     touched = one.plan.affects(record["host"]) if record["host"] else frozenset({record["group"] or ""})
     if missing := sorted(touched - set(verdict.affects)):
         yield f"{name} is not about {', '.join(missing)}, and its node serves that gate group"
-    if record["host"] and verdict.by_group:
-        really = by_group(one.plan, record["host"], verdict)
-        if better := [group for group in touched if _rank(verdict.on(group)) < _rank(really.get(group, "pass"))]:
+    if (host := record["host"]) and verdict.by_group:
+        really = by_group(one.plan, host, verdict)
+        if better := [group for group in sorted(touched) if _rank(verdict.on(group)) < _rank(really.get(group, "pass"))]:
             yield f"{name} is {verdict.on(better[0])} for {better[0]}, and its findings come to {really[better[0]]}"
     given = {(waiver.get("check"), waiver.get("host")) for node in one.plan.nodes.values() for waiver in node.values["pod_waivers"]}
     if any((record["check"], waived["host"]) not in given for waived in record["waived"]):

@@ -562,6 +562,15 @@ def test_planned_slices_that_are_all_well_are_a_go(sliced_pod: Path) -> None:
     assert one.owners == {switch: f"{owner}/latest" for switch, owner in read_json(sliced_pod / FILE)["owners"].items()} and len(one.owners) == 10
 
 
+def test_a_layer_over_all_hosts_is_read_where_it_was_run(sliced_pod: Path) -> None:
+    """It is judged by the same plan: a run of a slice that stands in its place judges too few gate groups."""
+    assert (read_sliced(sliced_pod / FILE, False).whole, read_sliced(sliced_pod / FILE, False).wrong) == ({}, [])
+    shutil.copytree(sliced_pod / "slice_1", sliced_pod / "training")
+    runs = read_sliced(sliced_pod / FILE, False)
+    assert {name: one.name for name, one in runs.whole.items()} == {"training": "training/latest"}
+    assert runs.wrong == ["run training/latest judges rack_01, and rack_01, rack_02 were planned"]
+
+
 def test_what_two_slices_have_in_common_is_found_where_they_meet(tmp_path: Path) -> None:
     """Each of the two NICs is the only one of its slice with that MAC address."""
     places = made(tmp_path / "slices", "links", ["mac_twice"], hosts_per_rack=4)
