@@ -229,6 +229,14 @@ def test_every_single_verdict_is_needed(good: list[Path]) -> None:
         (good[0] / "verdicts" / "links.json").write_text(text, encoding="utf-8")
 
 
+@pytest.mark.parametrize(("layer", "owed"), [("preflight", False), ("links", True), ("routing", True)])
+def test_a_host_owes_no_verdict_of_the_layers_above_the_one_that_left_it_out(layer: str, owed: bool, good: list[Path]) -> None:
+    change(good[0] / "state.json", lambda state: state.update(quarantined={"gpu01": {"group": "rack_01", "layer": layer, "check": "mtu"}}))
+    both(good[0], "links", lambda records: records.__setitem__(slice(None), [record for record in records if record["host"] != "gpu01"]))
+    wrong = read_slice(good[0]).wrong
+    assert [words for words in wrong if "such as that of answered on gpu01" in words] == wrong[:1] and bool(wrong) == owed, wrong
+
+
 def test_a_verdict_is_as_bad_as_its_findings(bad: list[Path]) -> None:
     for place in bad:
         for layer in ("preflight", "links"):
