@@ -237,6 +237,13 @@ def test_a_host_owes_no_verdict_of_the_layers_above_the_one_that_left_it_out(lay
     assert [words for words in wrong if "such as that of answered on gpu01" in words] == wrong[:1] and bool(wrong) == owed, wrong
 
 
+def test_a_host_that_answered_owes_every_verdict(good: list[Path]) -> None:
+    """Also where nothing else of it is kept."""
+    both(good[0], "links", lambda records: records.__setitem__(slice(None), [one for one in records if one["host"] != "gpu01" or one["check"] == "answered"]))
+    one = merged(good)
+    assert one.verdict == "no_go" and any("on gpu01" in words and "are missing" in words for words in one.reasons), one.reasons
+
+
 def test_a_verdict_is_as_bad_as_its_findings(bad: list[Path]) -> None:
     for place in bad:
         for layer in ("preflight", "links"):
