@@ -34,6 +34,11 @@ pyramid_up_to_layer:
   description: The highest layer that every gate group in scope has proved.
   returned: success
   type: str
+pyramid_stands_on:
+  description: What the verdict stands on besides the checks (waivers, gates of earlier runs, changed expectations).
+  returned: success
+  type: list
+  elements: str
 pyramid_closed_gates:
   description: The gate groups with a closed gate, by layer.
   returned: success

@@ -17,6 +17,7 @@ from pathlib import Path
 import ansible_runner
 import pytest
 import yaml
+from ansible_collections.gpufabric.pyramid.plugins.modules import verdict
 from ansible_collections.gpufabric.pyramid.tests.processes import carrying
 from ansible_collections.gpufabric.pyramid.tests.simulated_pod import layout
 
@@ -98,6 +99,9 @@ def test_a_no_go_is_booked_on_the_nodes_with_findings_and_no_artifact_hides_a_va
     assert (run.status, run.rc) == ("failed", 2) and counted(run, "failures") == {"gpu03": 1}, output(run)
     handed = artifacts(run)
     assert handed["pyramid_summary"].startswith("# mypod: no-go") and "gpu03" in handed["pyramid_summary"]
+    # Whoever reads them finds each described.
+    assert set(handed) <= set(re.findall(r"`(\w+)`", (ROOT / "docs/awx.md").read_text()))
+    assert set(handed) - {"pyramid_summary", "remediate_hosts"} <= set(yaml.safe_load(verdict.RETURN))
     # The last play comes after the report; its words are on the host.
     assert "NO-GO for mypod: preflight/" in output(run)
     # Artifacts come back as extra variables, which hide what a task registers.
