@@ -90,9 +90,9 @@ def test_a_plan_with_another_node_is_another(name: str, edit: dict[str, t.Any], 
 
 def test_a_plan_with_other_groups_cables_or_nodes_is_another(plan: Plan) -> None:
     more = {**plan.nodes, "leaf99": plan.nodes["leaf01"]}
-    for other in (
+    for changed_plan in (
         Plan(plan.nodes, {**plan.groups, "rack_02": []}, plan.cables),
         Plan(plan.nodes, plan.groups, plan.cables[1:]),
         Plan(more, plan.groups, plan.cables),
     ):
-        assert not same_plan(plan, other) and not same_plan(other, plan)
+        assert not same_plan(plan, changed_plan) and not same_plan(changed_plan, plan)
